@@ -125,6 +125,24 @@ export function grouped(entries: (readonly [name: string, value: unknown])[]): R
   return made
 }
 
+/** The same with what `groupOf` makes of each group. */
+export function groupedAs<Value>(
+  entries: (readonly [name: string, value: Value])[],
+  groupOf: (group: Record<string, Value>, name: string) => Value,
+): Record<string, Value> {
+  const groups = new Set(entries.flatMap(([name]) => (name.includes('.') ? [partsOf(name)[0]] : [])))
+  return Object.fromEntries(
+    Object.entries(grouped(entries)).map(([name, made]) => [
+      name,
+      groups.has(name) ? groupOf(made as Record<string, Value>, name) : (made as Value),
+    ]),
+  )
+}
+
+/** Whether a request must have the field, or its group must have it where there is one. */
+export const isRequired = ({ create, together }: Field, use: 'create' | 'change'): boolean =>
+  together ?? (use === 'create' && create === 'required')
+
 /** Groups are not nested. */
 export function partsOf(name: string): [first: string, rest: string | undefined] {
   const dot = name.indexOf('.')

@@ -72,3 +72,8 @@ test('every text of an agent has the maximum length of the API', () => {
     assert.deepEqual([taken(schema.maxLength), taken(schema.maxLength + 1)], [true, false], field)
   }
 })
+
+test('a rate limit has both of its fields, as in the API', () => {
+  const taken = (rate_limit: Json): boolean => isTaken({ keys: [{ name: 'k', rate_limit }] })
+  assert.deepEqual([taken({ limit: 7, window_seconds: 30 }), taken({ limit: 7 }), taken({ window_seconds: 30 })], [true, false, false])
+})

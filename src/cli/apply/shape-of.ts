@@ -1,5 +1,5 @@
 /** The fields of a declaration that a request of the admin API has under the same names: their readers follow from src/resources. */
-import { grouped, nameOf, partsOf } from '../../resources/field.ts'
+import { groupedAs, isRequired, nameOf } from '../../resources/field.ts'
 import type { ChangeBody, Fields, Kind, NewBody } from '../../resources/field.ts'
 import { boolean, list, map, number, oneOf, optional, orNull, required, text, usd } from './readers.ts'
 import type { Placed, Reader } from './readers.ts'
@@ -17,18 +17,10 @@ type Readers = Record<string, { read: Reader<unknown>; required: boolean }>
 export function shapeOf<F extends Fields>(fields: F, use: 'create'): Shape<NewBody<F>>
 export function shapeOf<F extends Fields>(fields: F, use: 'change'): Shape<ChangeBody<F>>
 export function shapeOf(fields: Fields, use: 'create' | 'change'): Readers {
-  const readers = Object.entries(fields).flatMap(([name, field]) => {
-    if (!field[use]) return []
-    const isRequired = use === 'create' && field.create === 'required'
-    return [[nameOf(name, field), (isRequired ? required : optional)(readerOf(field.kind))] as const]
-  })
-  const groups = new Set(readers.flatMap(([name]) => (name.includes('.') ? [partsOf(name)[0]] : [])))
-  return Object.fromEntries(
-    Object.entries(grouped(readers)).map(([name, read]) => [
-      name,
-      groups.has(name) ? optional(map(name, read as Readers)) : (read as Readers[string]),
-    ]),
+  const readers = Object.entries(fields).flatMap(([name, field]) =>
+    field[use] ? [[nameOf(name, field), (isRequired(field, use) ? required : optional)(readerOf(field.kind))] as const] : [],
   )
+  return groupedAs<Readers[string]>(readers, (group, name) => optional(map(name, group)))
 }
 
 function readerOf(kind: Kind): Reader<unknown> {

@@ -4,7 +4,7 @@
  */
 import type { TOptional, TSchema, TUnsafe } from 'typebox'
 import { invalid } from '../../errors.ts'
-import { grouped, nameOf, partsOf, valueAt } from '../../resources/field.ts'
+import { grouped, groupedAs, isRequired, nameOf, valueAt } from '../../resources/field.ts'
 import type { Answer, Change, ChangeBody, Field, Fields, Given, Kind, NewBody, Resource } from '../../resources/field.ts'
 import { toJson } from '../../resources/json.ts'
 import { AmountUsd, Time, idOf } from './answer-fields.ts'
@@ -21,7 +21,7 @@ type Typed<Object> = {
 
 /** The properties of a response with all fields of the resource. */
 export const answerProperties = <F extends Fields>(fields: F): Typed<Answer<F>> =>
-  inGroups(
+  groupedAs(
     Object.entries(fields).map(([name, field]) => [nameOf(name, field), described(answered(field.kind), field.says)]),
     (properties) => Type.Object(properties),
   ) as Typed<Answer<F>>
@@ -78,18 +78,9 @@ function requested(fields: Fields, use: 'create' | 'change'): Properties {
   const properties = Object.entries(fields).flatMap(([name, field]) => {
     if (!field[use]) return []
     const schema = described(asked(field.kind), field.asks)
-    const isRequired = field.together ?? (use === 'create' && field.create === 'required')
-    return [[nameOf(name, field), isRequired ? schema : Type.Optional(schema)] as const]
+    return [[nameOf(name, field), isRequired(field, use) ? schema : Type.Optional(schema)] as const]
   })
-  return inGroups(properties, (group) => Type.Optional(Type.Object(group, closed)))
-}
-
-function inGroups(properties: (readonly [name: string, schema: TSchema])[], groupOf: (group: Properties) => TSchema): Properties {
-  const whole = grouped(properties) as Record<string, TSchema | Properties>
-  const groups = new Set(properties.flatMap(([name]) => (name.includes('.') ? [partsOf(name)[0]] : [])))
-  return Object.fromEntries(
-    Object.entries(whole).map(([name, schema]) => [name, groups.has(name) ? groupOf(schema as Properties) : (schema as TSchema)]),
-  )
+  return groupedAs(properties, (group) => Type.Optional(Type.Object(group, closed)))
 }
 
 const described = (schema: TSchema, description: string | undefined): TSchema =>

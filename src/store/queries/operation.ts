@@ -24,8 +24,8 @@ export type Read<Of extends Run = Run> = { run: Of; queue: Queue }
 export type AdminRead<Of extends Run = Run> = Read<Of> & {
   scope: Rule<ArgsOf<Of>, ResultOf<Of>>
   /**
-   * Which texts of end users a result has: messages, replies, steps of turns and comments. Their names and the causes of failures are none.
-   * Null: it never has any.
+   * Which texts of end users a result has: messages, replies, steps of turns and comments. Names of end users and the causes of failures do
+   * not count. Null: it never has any.
    */
   readings: ((result: ResultOf<Of>, ...args: ArgsOf<Of>) => Reading[]) | null
 }
